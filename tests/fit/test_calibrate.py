@@ -12,7 +12,7 @@ from softvec.core.checks import unit_rows
 from softvec.core.errors import InputError
 from softvec.core.machine import ALONE
 from softvec.fit.calibrate import _folds, _Hidden, _power_of_rows, _without, calibrate, removable_links
-from softvec.fit.link_softmax import Softmax, two_sides
+from softvec.fit.link_softmax import Softmax
 
 pytestmark = pytest.mark.filterwarnings("ignore:the normaliser is off")
 
@@ -182,18 +182,6 @@ def test_a_two_sided_table_keeps_every_row_and_column():
         kept = _without(A, i, j, False).matrix
         assert (kept.sum(axis=0) > 0).all()
         assert (kept.sum(axis=1) > 0).all()
-
-
-def test_two_sides_are_found_where_there_are_two():
-    graph = nx.complete_bipartite_graph(6, 7)
-    side, opposite = two_sides(sparse.csr_array(nx.to_scipy_sparse_array(graph), dtype=bool))
-    assert len(set(side[:6])) == len(set(side[6:])) == 1
-    assert side[0] == opposite[6]
-    assert side[0] != side[6]
-    graph.add_edge(0, 1)
-    assert two_sides(sparse.csr_array(nx.to_scipy_sparse_array(graph), dtype=bool)) is None
-    tree = nx.balanced_tree(2, 5)  # two-colourable, but any two of its nodes may be linked
-    assert two_sides(sparse.csr_array(nx.to_scipy_sparse_array(tree), dtype=bool)) is None
 
 
 def test_the_same_for_any_number_of_threads():

@@ -12,6 +12,7 @@ from softvec.request import Earlier, Request
 # 100 nodes of 6 neighbours each; and of 40
 SPARSE = Facts("graph", 100, 100, 600, 3000, True, False, False, 1, links=600, linked=100, squares=3600)
 CROWDED = replace(SPARSE, entries=4000, links=4000, squares=160_000)
+UNLIKE = replace(SPARSE, unlike=True)
 LARGE = replace(SPARSE, n=200_000, m=200_000)
 DIRECTED = replace(CROWDED, directed=True)
 UNEVEN = replace(CROWDED, weighted=True, weights=(1e-20, 1.0))
@@ -32,6 +33,9 @@ UNDIRECTED = "fused views are for undirected graphs with one set of vectors"
     [
         ({}, SPARSE, "walk", ENDS_6),
         ({}, CROWDED, "fused", ENDS_40),
+        ({}, UNLIKE, "fused", "unlike nodes are linked, which one walk cannot tell"),
+        ({"beta": 4.0}, UNLIKE, "walk", OWN + "beta"),
+        ({"n_components": 7}, UNLIKE, "walk", "fused views need at least 8 dimensions"),
         ({"view": "walk"}, CROWDED, "walk", "asked for"),
         ({"view": "fused"}, SPARSE, "fused", "asked for"),
         ({"view": "links"}, CROWDED, "links", "asked for"),

@@ -137,8 +137,8 @@ def _warn_of_scales(X: NDArray[Any]) -> None:
     usual = np.sort(spread)[(len(spread) - 1) // 2] if len(spread) else 0
     if spread.max(initial=0) > _WIDE * usual > 0:
         warn(
-            f"column {int(spread.argmax()) + 1} of the features varies {spread.max() / usual:,.0f} times as much "
-            "as most and decides which rows are near; scale the columns alike, as "
+            f"column {int(spread.argmax()) + 1} of the features varies {spread.max() / usual:,.0f} times as "
+            "much as most and decides which rows are near; scale the columns alike, as "
             "sklearn.preprocessing.StandardScaler does"
         )
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softvec.affinity.spectrum import SURE, area, area_error, hide_edges, leading_axes, told_by_sign
 from softvec.core.machine import Machine
 from softvec.fit.views import fuse
 from softvec.kernels import worth_compiling
@@ -23,8 +24,6 @@ from softvec.operators import Sparse
 Array = NDArray[Any]
 _STEPS, _OWN = 8, 0.05  # steps of the average over a neighbourhood, and the share of the node itself
 _WIDER = 1.5  # axes of the attributes, as a multiple of the dimension
-_POWER_STEPS = 2  # of the singular vectors
-_HIDDEN, _MOST_HIDDEN = 0.2, 20_000  # edges hidden to measure agreement: a share, at most so many
 _PROBES = 64  # columns that measure agreement
 _POSITIONS, _LONG = 32, 20  # columns and steps of the walk that measures the agreement of the graph alone
 # Weights of graph, attributes and averaged attributes if all of them predict edges; of attributes beside a
@@ -64,7 +63,7 @@ class Agreement:
         graph, attributes, smoothed = _WEIGHTS
         alike, gain = 2 * self.attributes - 1, 2 * (self.smoothed - self.chance)
         lift = abs(alike) if self.steps == 1 else alike
-        related = min(1.0, max(0.0, lift - 2 * self.error) / 0.1)
+        related = min(1.0, max(0.0, lift - 4 * self.error) / 0.1)  # two errors of twice an area
         if self.steps == 2:
             related *= float(np.clip((self.smoothed - self.attributes) / _COPIED, 0, 1))
         structure = float(np.clip((self.graph - 0.5 - self.error) / (2 * self.error), 0, 1))
@@ -156,36 +155,6 @@ def _ridge(F: Any, T: Array, known: Array) -> Array:
     return np.vstack([V, -center @ V])
 
 
-def leading_axes(F: Any, k: int, rng: np.random.Generator) -> Array:
-    """Return the k leading right singular vectors of F, (p, k), by randomised power steps."""
-    n, p = F.shape
-    if p == k:
-        return np.eye(p, dtype=np.float32)
-    k = min(k, n)
-    F = Sparse(F) if sparse.issparse(F) else F
-    Y = F @ rng.standard_normal((p, min(k + 10, n, p)), dtype=np.float32)
-    for _ in range(_POWER_STEPS):
-        Y = _turned(F, _turned(F.T, Y))
-    Y = Y @ _whitener(Y)
-    B = _turned(F.T, Y).astype(np.float64)  # (p, k + 10)
-    squares, turn = np.linalg.eigh(B.T @ B)
-    V = B @ turn[:, ::-1][:, :k] / np.sqrt(np.maximum(squares[::-1][:k], 1e-12))
-    return (V * np.where(V[np.abs(V).argmax(axis=0), np.arange(k)] < 0, -1, 1)).astype(np.float32)
-
-
-def _whitener(Y: Array) -> Array:
-    """Return T for which the columns of Y T are orthonormal, up to rounding: faster than QR."""
-    squares, turn = np.linalg.eigh((Y.T @ Y).astype(np.float64))
-    scale = 1 / np.sqrt(np.maximum(squares, 1e-6 * squares[-1] + 1e-30))
-    return (turn * scale).astype(np.float32)
-
-
-def _turned(F: Any, Y: Array) -> Array:
-    """Return F Q, where Q is an orthonormal basis of the columns of Y; turned on the side of fewer rows."""
-    T = _whitener(Y)
-    return np.asarray((F @ Y) @ T if F.shape[0] < F.shape[1] else F @ (Y @ T), np.float32)
-
-
 def _operator(A: sparse.csr_array, columns: int) -> Any:
     """Return A to be multiplied with so many columns: if that is little work, SciPy needs no compilation."""
     return Sparse(A, symmetric=False) if worth_compiling(A.nnz * columns) else A
@@ -208,25 +177,22 @@ def measure_agreement(
     A: sparse.csr_array, own: Array, known: Array, rng: np.random.Generator
 ) -> Agreement:  # fmt: skip
     """Hide edges, and measure how well attributes, averages over the rest, and the rest alone tell them."""
-    upper = sparse.triu(A, 1).tocoo()
-    hidden = rng.random(upper.nnz) < min(_HIDDEN, _MOST_HIDDEN / max(upper.nnz, 1))
-    kept = sparse.coo_array((upper.data[~hidden], (upper.row[~hidden], upper.col[~hidden])), A.shape)
-    ends = np.stack([upper.row, upper.col])[:, hidden]
-    if ends.shape[1] < 2:
-        return Agreement(0.5, 0.5, 0.5, 0.5, 0.5)
-    u, v = np.where(rng.random(ends.shape[1]) < 0.5, ends, ends[::-1])
-    rest = sparse.csr_array(kept + kept.T)
-    steps = 1 if np.mean(known[u] & known[v]) > _FEW_DIRECT else 2
+    rest, pairs = hide_edges(A, rng)
+    u, v, _ = pairs
+    steps = 1 if np.count_nonzero(known[u] & known[v]) > _FEW_DIRECT * len(u) else 2
     if steps == 2:
         u, v = _two_steps(rest, u, v, known, rng)
-        if len(u) < 2:
-            return Agreement(0.5, 0.5, 0.5, 0.5, 0.5)
-    pairs = u, v, rng.permutation(v)
+        pairs = np.stack([u, v, rng.permutation(v)])
+    if pairs.shape[1] < 2:
+        return Agreement(0.5, 0.5, 0.5, 0.5, 0.5)
     lead = own[:, :_PROBES]
     around = _smooth(rest, np.hstack([lead, rng.standard_normal(lead.shape, dtype=np.float32)]))
     views = own, around[:, : lead.shape[1]], around[:, lead.shape[1] :], _positions(rest, rng)
-    attributes, smoothed, chance, graph = (_area(view, *pairs) for view in views)
-    return Agreement(attributes, smoothed, chance, graph, float(np.sqrt(1 / (6 * len(u)))), steps)
+    attributes, smoothed, chance, graph = (area(view, view, *pairs) for view in views)
+    error = area_error(pairs)
+    unlike = told_by_sign(rest, pairs, rng)[1] if steps == 1 else 0.5
+    graph = max(graph, unlike) if unlike > 0.5 + SURE * error else graph
+    return Agreement(attributes, smoothed, chance, graph, error, steps)
 
 
 def _two_steps(
@@ -244,21 +210,13 @@ def _two_steps(
 
 def _positions(A: sparse.csr_array, rng: np.random.Generator) -> Array:
     """Return the mean direction of the last two of many power steps: nodes of a group have similar ones."""
-    mean = sparse.diags_array(1 / np.maximum(A.sum(axis=1), 1e-300)) @ A
+    mean = sparse.diags_array(1 / np.maximum(A.sum(axis=1), 1e-30)) @ A
     walk = _operator(sparse.csr_array(mean).astype(np.float32), _POSITIONS)
     step = rng.standard_normal((A.shape[0], _POSITIONS), dtype=np.float32)
     for _ in range(_LONG):
         before, step = step, walk @ step
         step = unit_or_zero(step - step.mean(axis=0))
     return before + step
-
-
-def _area(X: Array, u: Array, v: Array, other: Array) -> float:
-    """Return the probability that the cosine of (u, v) is above that of (u, other); ties count half."""
-    unit = unit_or_zero(X)
-    edges, pairs = (np.sort(np.einsum("ij,ij->i", unit[u], unit[w])) for w in (v, other))
-    below = np.searchsorted(pairs, edges, "left") + np.searchsorted(pairs, edges, "right")
-    return float(below.mean() / (2 * len(pairs)))
 
 
 def unit_or_zero(X: Array) -> Array:

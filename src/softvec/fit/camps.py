@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.fit.attributes import leading_axes, unit_or_zero
+from softvec.affinity.spectrum import leading_axes
+from softvec.fit.attributes import unit_or_zero
 
 Array = NDArray[Any]
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from softvec.affinity.spectrum import two_sides
 from softvec.core.checks import unit_rows
 
 Array = NDArray[Any]
-_CYCLES = 10  # a graph with two sides and fewer independent cycles may have them by accident
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,22 +98,6 @@ class Softmax:
             log_z = top + np.log(np.exp(S - top[:, None]).sum(axis=1))
         S -= np.where(np.isfinite(log_z), log_z, 0)[:, None]
         return S, log_z, C
-
-
-def two_sides(known: sparse.csr_array) -> tuple[Array, Array] | None:
-    """Return the side of each node and the side opposite, if every link joins two sides; else None.
-
-    Each component has sides of its own. A graph with few cycles, such as a tree, may have two sides by
-    accident: it has none here.
-    """
-    from scipy.sparse.csgraph import connected_components
-
-    n = known.shape[0]
-    if known.nnz // 2 - n + connected_components(known, directed=False)[0] < _CYCLES:
-        return None
-    # in the graph of (i, 0)-(j, 1) for each link, a node and its copy are apart if it has no odd cycle
-    side = connected_components(sparse.block_array([[None, known], [known.T, None]]), directed=False)[1]
-    return None if (side[:n] == side[n:]).any() else (side[:n], side[n:])
 
 
 def pair_scores(model: Softmax, point: Array, i: Array, j: Array) -> Array:

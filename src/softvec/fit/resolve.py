@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from softvec.affinity.base import DENSE
 from softvec.core.errors import InputError, Option, listed
 from softvec.fit.settings import OPTIONS, Settings
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from softvec.request import Earlier, Request
 
 Values: TypeAlias = dict[str, Any]  # of settings, by name
-# Neighbours of the end of an edge, on average, from which a graph has several views. Two steps compare nodes
-# by the nodes between them, which must have enough neighbours to compare: citation graphs have 7 to 17,
-# the paper's block model 29, graphs of links with hubs 60 to 550 (docs/decisions.md).
-DENSE = 20.0
 _FEW = 64  # dimensions below which a fit takes more epochs
 MOST_EPOCHS = 20  # of a graph by default: of a directed one, and in few dimensions
 # Defaults of each kind of data. `base_measure` is the power of the size by which items weigh in the softmax;
@@ -183,7 +180,7 @@ RULES = (
     Rule(lambda r, f: r.own_walk or "walk_length" in r.given, "walk", "asked for"),
     *NOT_FUSED,
     Rule(
-        lambda r, f: f.ends >= DENSE and bool(_asked(r, _OF_ONE_FIT)),
+        lambda r, f: (f.ends >= DENSE or f.unlike) and bool(_asked(r, _OF_ONE_FIT)),
         "walk",
         "fused views have settings of their own; leave out {single}",
     ),
@@ -192,6 +189,7 @@ RULES = (
         "fused",
         "the end of an edge has {ends:.1f} neighbours on average, at least {dense:g}",
     ),
+    Rule(lambda r, f: f.unlike, "fused", "unlike nodes are linked, which one walk cannot tell"),
     Rule(
         lambda r, f: True,
         "walk",

@@ -161,12 +161,12 @@ class Settings:
         "auto",
         '"walk" is a single fit. "fused" fits several walks on an undirected graph separately and projects '
         "them onto their principal components, with two coordinates for the degree. "
-        '"auto" fuses if the end of an edge has 20 neighbours or more on average and no option implies a '
-        'single fit. "links" is the view that predicts missing links best: the default, walks of one step, '
-        "or two vectors for each node, as source and as target; chosen and calibrated on hidden links, in "
-        'four to ten times the time; options hold for each. "neighbours" keeps '
-        'the neighbours of a node nearest to it, at a cost for labels and links. "power" takes power steps, '
-        'as ``effort="fast"``.',
+        '"auto" fuses if the end of an edge has 20 neighbours or more on average, or unlike nodes are '
+        'linked, and no option implies a single fit. "links" is the view that predicts missing links best: '
+        "the default, walks of one step, or two vectors for each node, as source and as target; chosen and "
+        'calibrated on hidden links, in four to ten times the time; options hold for each. "neighbours" '
+        'keeps the neighbours of a node nearest to it, at a cost for labels and links. "power" takes '
+        'power steps, as ``effort="fast"``.',
         Flag("--view", "View of a graph: auto, walk, fused, links, neighbours, power (default: auto)."),
         of="embed",
     )

@@ -190,7 +190,7 @@ def _refined(first: Fit, settings: Settings, weight: Array | None, pool: Machine
 def _power(affinity: Affinity, settings: Settings, pool: Machine) -> Vectors:
     """Take power steps, without epochs; in this process, also where there are others."""
     facts, seed = affinity.facts, seed_of(settings.random_state)
-    crowded = facts.ends >= CROWDED or facts.n < FEW
+    crowded = facts.ends >= CROWDED or facts.n < FEW or facts.unlike
     dense = crowded and affinity.counts is not None and not facts.directed and facts.length == 1
     P = prepared(affinity.operator, settings.normalize)
     made = power_vectors(P, affinity.counts if dense else None, settings.n_components, seed, pool)
