@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from benchmarks.peers.checks import US, published
@@ -180,8 +180,8 @@ def words() -> str:
     """Compare word similarity with gensim's skip-gram and CBOW, mean over the sets of judged pairs."""
     means, cost = {}, {}
     for method, runs in _result("words")["runs"].items():
-        means[method] = fmean(fmean(run["scores"].values()) for run in runs)
-        cost[method] = fmean(run["cpu_seconds"] for run in runs)
+        means[method] = fmean(median(run["scores"][name] for run in runs) for name in runs[0]["scores"])
+        cost[method] = median(run["cpu_seconds"] for run in runs)
     best, name = _best({key: value for key, value in means.items() if key != "softvec"})
     share = cost["softvec"] / cost[name]
     right = {
