@@ -58,7 +58,8 @@ result
 
 import matplotlib.pyplot as plt
 
-_, axis = plt.subplots(figsize=(6, 3.5))
+figure, axis = plt.subplots(figsize=(6, 3.5))
 result.plot(ax=axis)
 axis.plot(sick.sum(axis=1), "k", label="true")
 axis.legend(frameon=False)
+figure.tight_layout()

@@ -33,11 +33,10 @@ for name, groups in {"pixels": pixels, "softvec": emb.cluster(10)}.items():
     print(f"{name:8} adjusted mutual information {adjusted_mutual_info_score(digits.target, groups):.3f}")
 
 # %%
-# Two pictures of the same vectors.
+# The vectors, drawn by UMAP.
 
 import matplotlib.pyplot as plt
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 5))
-emb.plot(digits.target, method="umap", n_names=0, ax=axes[0], title="UMAP", legend=False)
-emb.plot(digits.target, method="pca", n_names=0, ax=axes[1], title="PCA")
+figure, axis = plt.subplots(figsize=(7, 5))
+emb.plot(digits.target, method="umap", n_names=0, ax=axis)
 figure.tight_layout()
