@@ -366,3 +366,10 @@ def test_communities_are_titled_by_their_largest_names():
     low, high = f"{names[29]}, {names[28]}", f"{names[59]}, {names[58]}"
     assert set(column.titles) in ({f"0: {low}", f"1: {high}"}, {f"0: {high}", f"1: {low}"})
     assert data_of(made.html)[0]["columns"][0]["groups"] == list(column.titles)
+
+
+def test_name_of_a_series_titles_the_colours(emb):
+    pd = pytest.importorskip("pandas")
+    groups = pd.Series([f"g{i % 3}" for i in range(60)], index=list(emb), name="topic")
+    assert emb.map(groups, method="pca", communities=False).content.columns[0].name == "topic"
+    assert emb.map(groups.rename(None), method="pca", communities=False).content.columns[0].name == "label"

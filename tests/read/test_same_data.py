@@ -149,3 +149,13 @@ def test_square_list_of_lists_asks_what_it_is():
     with pytest.raises(InputError, match=r"34 lists of 34 numbers.*numpy\.array.*kind='features'"):
         to_affinity(matrix)
     assert to_affinity(matrix, kind="features").kind == "features"
+
+
+def test_label_among_the_numbers_of_a_table_is_said_from_every_source(tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(20, 3)), columns=["width", "length", "height"])
+    frame["target"] = [0, 1] * 10
+    for data in (frame, pa.Table.from_pandas(frame), *_files(frame, tmp_path)):
+        with pytest.warns(
+            GuessWarning, match="column target is used as a feature; remove it if it is a label"
+        ):
+            assert to_affinity(data, n_neighbors=3).kind == "features"

@@ -194,7 +194,9 @@ def _columns(
     if clusters:
         choice("labels", labels, ("clusters",))
     if labels is not None and not clusters:
-        columns.append(label_column("label", labels_of(embedding, labels)))
+        title = getattr(labels, "name", None)  # of a pandas Series
+        title = title if isinstance(title, str) and title else "label"
+        columns.append(label_column(title, labels_of(embedding, labels)))
     columns += _communities(embedding, own, names, clusters)
     if own.metadata is not None:
         columns += metadata_columns(embedding, own.metadata)

@@ -174,7 +174,7 @@ def _text_index(frame: Any) -> bool:
     return frame.index.nlevels > 1 or isinstance(frame.index[0] if len(frame) else None, str)
 
 
-def matrix_of_frame(frame: Any) -> Graph:
+def matrix_of_frame(frame: Any, where: str = "the frame") -> Graph:
     """Return the numbers of a wide frame, its rows named by the index or by a first column of text."""
     frame = _bools_as_numbers(frame)
     default = not is_pandas(frame) or type(frame.index).__name__ == "RangeIndex"
@@ -190,7 +190,7 @@ def matrix_of_frame(frame: Any) -> Graph:
     titles, columns = list(table), list(table.values())
     if named is not None:
         names = as_list(columns[named])
-    kept = numeric_columns(described, named, "the frame")
+    kept = numeric_columns(described, named, where)
     return Graph(stacked([columns[at] for at in kept]), names, None, [titles[at] for at in kept])
 
 

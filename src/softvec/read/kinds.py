@@ -85,10 +85,10 @@ def _hold_ends(columns: Sequence[ColumnSample], body: Sequence[ColumnSample]) ->
     return len(named) > 1 and not (len(body) < len(columns) and _are_labels(columns[0], body))
 
 
-def warn_labels(columns: Sequence[ColumnSample], where: str) -> None:
-    """Warn of integer columns that look like labels: by name, and with few distinct values."""
-    for column in columns:
-        few = column.whole and 2 * len(set(column.values)) <= len(column.values)
+def _warn_labels(columns: Sequence[ColumnSample], where: str) -> None:
+    """Warn of integer columns beside decimals that look like labels: by name, with few distinct values."""
+    for column in () if all(column.whole for column in columns) else columns:
+        few = column.whole and 2 < 2 * len(set(column.values)) <= len(column.values)
         if few and word_of(column.name) in _LABELS:
             guess(f"{where}: column {column.name} is used as a feature; remove it if it is a label")
 
@@ -164,6 +164,7 @@ def numeric_columns(table: Table, named: int | None, where: str) -> list[int]:
         raise InputError(f"{where} has no columns of numbers")
     if text:
         guess(f"{where}: columns without numbers are not used: {', '.join(text[:4])}")
+    _warn_labels([table.columns[at] for at in body], where)
     return body
 
 

@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.core.errors import InputError, guess, optional_package, printable
+from softvec.core.errors import InputError, Option, guess, optional_package, printable
 from softvec.core.untrusted import reading
 from softvec.names import Names
 from softvec.read.arrays import check_shape, length_of, read_archive, read_array, sparse_matrix, stored_names
 from softvec.read.detect import Detected
 from softvec.read.dialect import delimiter_byte
 from softvec.read.edges import warn_total
-from softvec.read.kinds import neighbours, numeric_columns, row_names, warn_labels
+from softvec.read.kinds import neighbours, numeric_columns, row_names
 from softvec.read.objects import Graph, from_networkx
 from softvec.read.streams import BLOCK, Source, text_blocks, whole_text
 from softvec.read.table import Table, TableOptions, all_integers
@@ -85,7 +85,8 @@ def _named_by_attribute(read: Graph, graph: Any, where: str) -> Graph:
         names = [data.get(key) for _, data in graph.nodes(data=True)]
         plain = all(isinstance(name, str) and name for name in names)
         if plain and len(set(names)) == len(names) and names != list(map(str, read.names)):
-            guess(f"{where}: nodes are named by their attribute {key}, not by their ids")
+            text = f"{where}: nodes are named by their attribute {key}, not by their ids; "
+            guess(text, Option("names", ...), " names them otherwise")
             return replace(read, names=names)
     return read
 
@@ -149,8 +150,6 @@ def read_text(detected: Detected) -> Graph:
     assert dialect is not None
     named = _column_of_names(detected, table, dialect)
     body = numeric_columns(table, named, detected.name)
-    if detected.kind == "features":
-        warn_labels([table.columns[at] for at in body], detected.name)
     parts: list[NDArray[np.float64]] = []
     names: list[str] = []
     size = max(BLOCK, _ROWS_OF_A_BLOCK * dialect.n_fields)

@@ -231,7 +231,7 @@ def matrix_of_file(detected: Detected) -> Graph:
             return graph
         text = f"{detected.name}: rows are called {names[0]!r}, ..., columns {titles[0]!r}, ...; "
         raise InputError(text, "pass ", Option("kind", "bipartite"), " if they are two kinds of items")
-    read = matrix_of_frame(body)
+    read = matrix_of_frame(body, detected.name)
     return read if names is None else replace(read, names=names)
 
 
