@@ -272,6 +272,17 @@ def test_nearest_spelling_is_suggested_first_in_any_case():
         words.index("Kingg")
 
 
+@pytest.mark.parametrize("sparsely", [True, False])
+def test_matrix_that_is_taken_of_several_is_said(tmp_path, sparsely):
+    io = pytest.importorskip("scipy.io")
+    make = sparse.csc_array if sparsely else np.asarray
+    matrices = {"A": make(np.ones((3, 3))), "B": make(np.ones((4, 4))), "F": np.ones((4, 2))}
+    io.savemat(tmp_path / "m.mat", matrices)
+    with pytest.warns(GuessWarning, match="of several matrices B is read, not A; name one with variable="):
+        assert to_affinity(tmp_path / "m.mat").shape == (4, 4)
+    assert to_affinity(tmp_path / "m.mat", variable="A").shape == (3, 3)
+
+
 @pytest.mark.parametrize("signs", ["+-", "\N{PLUS SIGN}\N{MINUS SIGN}", ["positive", "negative"]])
 def test_column_of_signs_that_is_not_used_is_said(signs):
     frame = pd.DataFrame({"source": list("abcd"), "target": list("bcda"), "sign": [*signs, *signs]})

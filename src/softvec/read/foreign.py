@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from softvec.core.checks import Json
-from softvec.core.errors import InputError, printable
+from softvec.core.errors import InputError, Option, guess, printable
 from softvec.core.untrusted import check_expanded, most_expanded, one_line
 from softvec.read.arrays import length_of, read_archive, sparse_matrix
 from softvec.read.objects import Graph
@@ -61,6 +61,9 @@ def read_mat(source: Source, variable: str | None = None) -> Graph:
             raise InputError(f"{source.name} is a MATLAB 7.3 file; save it with the option -v7")
         matrix, head = _read_apart(stream, "mat", [variable or ""], source.name)
     if matrix is not None:
+        if head["others"]:
+            text = f"{source.name}: of several matrices {printable(head['chosen'])} is read, not "
+            guess(f"{text}{printable(head['others'][0])}; name one with ", Option("variable", ...))
         return Graph(matrix, head["names"], None, head["column_names"])
     matrices, variables = (
         ", ".join(map(printable, head[key][:8])) or "none" for key in ("matrices", "variables")

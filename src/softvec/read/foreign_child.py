@@ -114,9 +114,11 @@ def _read_mat(limit: int, wanted: str) -> _Read:
         n, m = matrices[name].shape
         return hasattr(matrices[name], "tocsr"), n == m, n * m
 
-    matrix = matrices[wanted or max(matrices, key=rank)]
+    chosen = wanted or max(matrices, key=rank)
+    matrix, alike = matrices[chosen], [name for name in matrices if rank(name)[:2] == rank(chosen)[:2]]
+    head = {"chosen": chosen, "others": [] if wanted else [name for name in alike if name != chosen]}
     names = {key: _texts(loaded.get(key), n) for key, n in zip(("names", "column_names"), matrix.shape)}
-    return matrix, names
+    return matrix, {**names, **head}
 
 
 def _texts(stored: Any, n: int) -> list[str] | None:
