@@ -16,20 +16,30 @@ from playwright.sync_api import sync_playwright
 
 import softvec
 from softvec.map import Map
+from softvec.plotting.names import titles_of_groups
 
 WORDS = 4000
-WORD = "attack"
+GROUPS = 15
+WORD = "dream"
 FLAGS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 
 
 def page_of_words() -> Map:
-    """Embed the thesaurus and lay out its most connected words by t-SNE."""
+    """Embed the thesaurus and lay out its most connected words by t-SNE, in groups of k-means."""
     graphs = Path(os.environ["SOFTVEC_DATA"]) / "graphs"
     emb = softvec.embed(graphs / "moby.npz", names=graphs / "moby_words.txt", n_components=64, random_state=0)
     assert emb.sizes is not None
     rows = np.sort(np.argsort(-emb.sizes, kind="stable")[:WORDS])
     words = softvec.Embedding(emb.vectors[rows], emb.names.take(rows), sizes=emb.sizes[rows])
-    return words.map(method="tsne", title=f"Moby Thesaurus: {WORDS:,} words", random_state=0)
+    groups = words.cluster(GROUPS, random_state=0)
+    titles = titles_of_groups(words, groups, words.vectors, words.names)
+    return words.map(
+        [titles[group] for group in groups],
+        method="tsne",
+        title="Moby Thesaurus",
+        communities=False,
+        random_state=0,
+    )
 
 
 def photograph(page: Map, target: Path) -> None:
