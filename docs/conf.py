@@ -113,6 +113,8 @@ html_sidebars = {
         "index",
         "start",
         "how_it_works",
+        "theory",
+        "claims",
         "decisions",
         "architecture",
         "limits",
