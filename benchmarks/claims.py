@@ -298,12 +298,13 @@ def page() -> str:
         "|---|---|---|---|---|---|",
     ]
     for one in MEASURED:
-        cells = (one.says.strip("."), one.page, one.baseline, one.data, one.figure(), f"`{one.command}`")
+        says, page = one.says.strip("."), Path(one.page).stem
+        cells = (says, page, one.baseline, one.data, one.figure(), f"`{one.command}`")
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", "Held by tests:", "", "| claim | on | tests |", "|---|---|---|"]
     for held in TESTED:
         tests = ", ".join(f"`{path}`" for path in held.tests)
-        lines.append(f"| {held.says.strip('.')} | {held.page} | {tests} |")
+        lines.append(f"| {held.says.strip('.')} | {Path(held.page).stem} | {tests} |")
     return "\n".join(lines) + "\n"
 
 
