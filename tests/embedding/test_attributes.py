@@ -79,6 +79,26 @@ def test_new_items_from_attributes_edges_or_both(club, emb):
         emb.add(attributes={100: {"team": "Officer"}})
 
 
+def test_a_new_item_of_which_nothing_is_known_has_no_neighbours(emb):
+    with pytest.warns(UserWarning, match="no value of 1 new item was in the fit \\(first: 101\\)"):
+        more = emb.add(attributes={100: {"club": "Officer"}, 101: {"club": "Golf"}})
+    assert np.any(more[100])
+    assert not np.any(more[101])
+    assert more.most_similar(101) == []
+
+
+def test_rows_of_a_matrix_are_added_by_name(club, rng):
+    X = rng.standard_normal((34, 3))
+    emb = softvec.embed(club, 8, attributes=X, random_state=0)
+    assert len(emb.add(attributes={100: X[0]})) == 35
+    with pytest.raises(InputError, match="expected an array of 3 numbers by name"):
+        emb.add(attributes={100: {"age": 3.0}})
+
+
+def test_one_attribute_of_a_graph_needs_no_list(club, emb):
+    assert np.array_equal(softvec.embed(club, 8, attributes="club", random_state=0).vectors, emb.vectors)
+
+
 def test_saved_and_loaded_with_the_embedding(tmp_path, emb):
     emb.save(tmp_path / "club.svec")
     loaded = Embedding.load(tmp_path / "club.svec")

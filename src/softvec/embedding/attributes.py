@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softvec.core.checks import integer, recorded
-from softvec.core.errors import InputError, did_you_mean
+from softvec.core.checks import counted, integer, recorded
+from softvec.core.errors import InputError, did_you_mean, warn
 from softvec.names import Names
 
 if TYPE_CHECKING:
@@ -53,9 +53,19 @@ def from_attributes(emb: Embedding, given: Any) -> tuple[Names, NDArray[np.float
         raise InputError(f"{taken[0]!r} is already in the embedding; add takes attributes of new items")
     if not known & set(table.cells):
         shown = ", ".join(repr(title) for title in sorted(known))
+        if known == {""}:
+            shown = f"an array of {len(vectors) - 1:,} numbers by name, a row of the matrix"
         raise InputError(f"no column of the attributes was in the fit; expected {shown}")
     F = encode(columns, table.cells, len(names))
-    return names, np.asarray(F @ vectors[:-1] + vectors[-1], np.float32)
+    X = np.asarray(F @ vectors[:-1] + vectors[-1], np.float32)
+    empty = np.flatnonzero(np.asarray(abs(F).sum(axis=1)).reshape(-1) == 0)
+    if len(empty):
+        X[empty] = 0
+        warn(
+            f"no value of {counted(len(empty), 'new item')} was in the fit "
+            f"(first: {names[int(empty[0])]!r}); the vector is zero"
+        )
+    return names, X
 
 
 def _vectors(emb: Embedding) -> NDArray[np.float32]:

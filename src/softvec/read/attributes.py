@@ -41,6 +41,8 @@ class AttributeTable:
 
 def table_of(given: Any, names: Names, data: Any = None) -> AttributeTable:
     """Read attributes; ``names`` are the nodes of the graph, ``data`` what it was read from."""
+    if isinstance(given, str) and (is_networkx(data) or is_igraph(data)) and not Path(given).suffix:
+        given = [given]
     given, is_file = _read(given)
     if isinstance(given, list | tuple) and given and all(isinstance(name, str) for name in given):
         return graph_columns(given, data)
