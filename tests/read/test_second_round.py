@@ -132,6 +132,20 @@ def test_unused_relations_are_said(tmp_path):
         to_affinity(path)
 
 
+def test_unused_names_of_rows_are_said(tmp_path):
+    path = tmp_path / "counts.tsv"
+    path.write_text("gene\tsample1\tsample2\nTP53\t5\t0\nMYC\t0\t3\nATM\t1\t1\n")
+    with pytest.warns(GuessWarning, match="sample1 and sample2 are read as the ends of edges, gene is not"):
+        to_affinity(path)
+
+
+def test_series_of_texts_or_pairs_is_read_as_a_list_of_them():
+    texts = ["the cat sat", "the dog ran"] * 9
+    assert to_affinity(pd.Series(texts, index=range(5, 23))).summary == to_affinity(texts).summary
+    pairs = [("a", "b"), ("b", "c")]
+    assert to_affinity(pd.Series(pairs)).summary == to_affinity(pairs).summary
+
+
 def test_decimal_ids_of_a_list_are_said():
     with pytest.warns(GuessWarning, match="ids are decimals, such as 1.0"):
         to_affinity([(1.0, 2.0), (2.0, 3.0), (3.0, 1.0)])

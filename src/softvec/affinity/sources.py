@@ -199,6 +199,8 @@ def as_affinity(
         return data
     if hasattr(data, "reset_index") and not hasattr(data, "columns") and data.index.nlevels > 1:
         data = data.reset_index(name=data.name or "weight")  # a Series indexed by pairs, as from groupby
+    if type(data).__name__ == "Series":
+        data = data.to_list()  # of texts, or of pairs
     data = frames.in_memory(data)
     kind = _kind_of(data, options) if kind is None else check_kind(kind)
     options = {**(defaults or {}).get(kind, {}), **options}

@@ -254,7 +254,9 @@ def _ends(table: Table, where: str) -> None:
     """Assign the ends of edges to columns of names, decimals last."""
     missing = [role for role in _ENDS if role not in table.roles]
     if not missing:
-        _say_unused(table, [at for at in _free(table) if _tells_relations(table.columns[at])])
+        words = any(table.columns[table.roles[role]].holds_words for role in _ENDS)
+        told = (_tells_relations(column) or (_names_rows(column) and not words) for column in table.columns)
+        _say_unused(table, [at for at, tells in enumerate(told) if tells and at in _free(table)])
         return
     free = sorted(_free(table), key=lambda at: not table.columns[at].holds_names)
     if len(free) < len(missing):
@@ -265,6 +267,11 @@ def _ends(table: Table, where: str) -> None:
         free = [*_most_alike(table, texts), *free]
     table.roles |= dict(zip(missing, free))
     _say_unused(table, texts)
+
+
+def _names_rows(column: ColumnSample) -> bool:
+    """Whether each row has a text of its own, as rows of a matrix have."""
+    return column.holds_words and len(set(column.values)) == len(column.values) > 2
 
 
 def _tells_relations(column: ColumnSample) -> bool:
