@@ -130,7 +130,8 @@ def table_head(source: Source, format: str) -> tuple[list[ColumnSample], bool]:
     for batch in batches:
         n_rows += len(batch)
         if described is None and n_rows:
-            described = [describe(titles[at], batch.column(at)) for at in shown]
+            with reading(source.name, f"{format} file"):  # months, and hostile decimals, raise errors
+                described = [describe(titles[at], batch.column(at)) for at in shown]
         if n_rows and not (may_be_square and n_rows <= len(shown)):
             break
     if described is None:
