@@ -39,7 +39,7 @@ def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) 
     >>> n, edges = 10_000_000, 200_000_000
     >>> facts = Facts("graph", n, n, edges, 4 * edges, symmetric=True)
     >>> round(estimate_memory(facts, Settings(128)) / 2**30, 1)
-    12.4
+    12.3
     >>> round(estimate_memory(facts, Settings(128), scratch=True) / 2**30, 1)
     0.9
     """
@@ -48,7 +48,8 @@ def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) 
     n, m = facts.n, None if one_sided else facts.m
     rows, threads = n + (m or 0), resolve_n_jobs(settings.n_jobs)
     row_starts = 8 * (n + 1)
-    small = (64 if isinstance(settings.init, str) and settings.init == "power" else 48) * rows  # sums, sizes
+    of_row = 64 if isinstance(settings.init, str) and settings.init == "power" else 48
+    small = (24 if settings.view == "power" else of_row) * rows  # sums, sizes
     if settings.normalizer == "exact":
         small += _exact_bytes(n, m, d, threads, size, both_ways)
     else:  # moments, blocks of vectors and their products
@@ -66,8 +67,8 @@ def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) 
     if not one_sided or (facts.directed and both_ways):  # a transposed copy of P
         total += 16 * rows + row_starts + facts.nbytes
     if not scratch:
-        total += facts.nbytes + needed_disk(facts, settings)
-    return _BASE_BYTES + int(_SLACK * total)
+        total += needed_disk(facts, settings)
+    return _BASE_BYTES + int(_SLACK * total) + (0 if scratch else facts.nbytes)
 
 
 def needed_memory(facts: Facts, settings: Settings, *, scratch: bool | None = None) -> int:
