@@ -57,7 +57,8 @@ def _schema_and_batches(source: Source, format: str) -> Iterator[Any]:
         else:
             batches = held = pa.ipc.open_stream(stream)
             schema = held.schema
-        "".join(schema.names).encode("utf-8")  # an error for what is no Unicode
+        zones = (getattr(kind, "tz", None) or "" for kind in schema.types)
+        "".join([*schema.names, *zones]).encode("utf-8")  # an error for what is no Unicode
         yield schema
         for batch in batches:
             batch.validate(full=True)
