@@ -222,6 +222,31 @@ def test_a_head_that_fails_now_and_then_is_asked_again(failures, monkeypatch):
     assert len(asked) == 3
 
 
+def test_a_signal_while_ray_starts_here_waits_until_it_has():
+    """Ray has a handler of its own, and crashes or leaves processes behind where its start is cut short."""
+    from ray._private import utils
+
+    happened = []
+
+    def init(**options):
+        utils.set_sigterm_handler(lambda number, frame: sys.exit(number))
+        signal.raise_signal(signal.SIGTERM)
+        happened.append("started")
+        return SimpleNamespace(dashboard_url="")
+
+    def stop(number, frame):
+        happened.append(number)
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(SystemExit, match="143"):
+            connect(SimpleNamespace(init=init), None, 1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert happened == ["started", signal.SIGTERM]
+
+
 def test_an_unknown_host_is_refused_at_once():
     with (
         pytest.raises(InputError, match=r"no Ray cluster at ray://head.invalid:10001: "),

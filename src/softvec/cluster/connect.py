@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import socket
-import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from softvec.core.errors import InputError
+from softvec.core.machine import deferred_signals
 
 LOOPBACK = "127.0.0.1"
 _REACHED = 5.0  # seconds that an address has to answer; Ray itself waits for half a minute or more
@@ -49,7 +49,12 @@ def connect(ray: Any, target: str | None, processors: int) -> str | None:
     while True:
         left -= 1
         try:
-            with warnings.catch_warnings(), own_signals(), _loopback() if target is None else nullcontext():
+            here = target is None
+            with (
+                warnings.catch_warnings(),
+                own_signals(deferred=here),
+                _loopback() if here else nullcontext(),
+            ):
                 warnings.simplefilter("ignore")
                 return ray.init(**options).dashboard_url or None
         except Exception as error:
@@ -82,21 +87,23 @@ def end_with(driver: int) -> None:
 
 
 @contextmanager
-def own_signals() -> Iterator[None]:
-    """Put back the handlers of signals that Ray replaces: a terminated command exits with 143.
+def own_signals(*, deferred: bool) -> Iterator[None]:
+    """Keep the handlers of signals, one of which Ray replaces: a terminated command exits with 143.
 
-    A timer that repeats a signal waits meanwhile: without a handler the signal would end the process.
+    While Ray starts or ends on this machine, signals are ``deferred``: half of it would crash at the exit, or
+    leave processes behind. A head elsewhere may not answer, so there they are not. A timer that repeats a
+    signal waits meanwhile: Ray's end takes handlers away, without which the signal would end the process.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    from ray._private import utils
+
+    before = utils.set_sigterm_handler
+    utils.set_sigterm_handler = lambda handler: None
     timer = signal.setitimer(signal.ITIMER_REAL, 0) if hasattr(signal, "setitimer") else (0.0, 0.0)
     try:
-        yield
+        with deferred_signals() if deferred else nullcontext():
+            yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        utils.set_sigterm_handler = before
         if any(timer):
             signal.setitimer(signal.ITIMER_REAL, *timer)
 

@@ -76,11 +76,11 @@ class RayCluster:
         self._starts_heads = True  # whether calls of Ray may start a head, outside of this cluster
 
     def __enter__(self) -> RayCluster:
-        if not self._ray.is_initialized():
-            self.address = connect(self._ray, self._target, 2 * (self._wanted or 1))
-            self._started = True
-        self._starts_heads = starts_heads(False)
         try:
+            if not self._ray.is_initialized():
+                self._started = True  # or half of it: a signal may end the start
+                self.address = connect(self._ray, self._target, 2 * (self._wanted or 1))
+            self._starts_heads = starts_heads(False)
             self._choose_workers()
         except BaseException as error:
             self.__exit__(None, None, None)  # else the next fit would use this connection
@@ -131,7 +131,7 @@ class RayCluster:
         )
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        with own_signals():
+        with own_signals(deferred=self._target is None):
             self._end()
             if self._started:
                 self._ray.shutdown()

@@ -39,7 +39,7 @@ __all__ = ["ALONE", "Group", "Machine", "Single", "Workers", "deferred_signals",
 
 Array = NDArray[Any]
 T = TypeVar("T")
-_SIGNALS: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}  # replaced while signals are deferred
 _pending: list[int] = []
 _AHEAD = 8  # results per thread that may wait for an earlier one: some ms of work, the time a core is taken
