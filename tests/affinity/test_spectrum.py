@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 import softvec
 from softvec.affinity.spectrum import (
+    agreement_of_steps,
     area,
     axes_of_graph,
     hide_edges,
@@ -47,6 +48,15 @@ def test_axes_are_the_leading_singular_vectors(rng):
     V = leading_axes(sparse.csr_array(low), 10, rng)
     assert np.isfinite(V).all()
     np.testing.assert_allclose(np.linalg.svd(V[:, :3].T @ np.linalg.svd(low)[2][:3].T)[1], 1, atol=1e-3)
+
+
+def test_steps_agree_where_like_nodes_are_linked_and_alternate_where_unlike_ones_are():
+    assert agreement_of_steps(matrix(PAIRS)) < 0
+    assert agreement_of_steps(matrix(nx.connected_caveman_graph(30, 6))) > 0.5
+    sides = nx.complete_bipartite_graph(
+        20, 20
+    )  # regular: the mean is taken out, and then one eigenvalue is left
+    assert agreement_of_steps(matrix(sides)) == pytest.approx(-1, abs=1e-3)
 
 
 def test_products_of_nodes_are_the_third_power_of_the_walk(rng):
