@@ -25,7 +25,7 @@ from softvec.embedding import Embedding
 from softvec.embedding.align import aligned, starting_vectors
 from softvec.embedding.stability import measure
 from softvec.fit.calibrate import best_for_links
-from softvec.fit.camps import camps
+from softvec.fit.camps import camps, signs_are_told
 from softvec.fit.memory import refuse_if_too_big
 from softvec.fit.resolve import links_candidates, resolve
 from softvec.fit.settings import OPTIONS, SETTINGS, Callback, Settings, numpydoc
@@ -327,7 +327,8 @@ def _signed(
                 "signed links are fitted apart, positive and negative, with at least two dimensions; "
                 "change ", Option(name), ", or pass ", Option("signed", False)
             )  # fmt: skip
-    sides = d // _CAMPS
+    assert affinity.signed is not None
+    sides = d // _CAMPS if signs_are_told(affinity.signed) else 0
     d_foes = (d - sides) // 2
     halves = [
         replace(request, settings=replace(settings, n_components=k)) for k in (d - sides - d_foes, d_foes)
@@ -336,7 +337,6 @@ def _signed(
         embed_affinity(part, half, watch, workers=workers) for part, half in zip(by_sign(affinity), halves)
     ]
     first = parts[0].provenance
-    assert affinity.signed is not None
     of_camps = camps(affinity.signed, sides, first["parameters"]["seed"])
     data = {key: first["data"][key] for key in ("kind", "shape", "options")}
     data |= {"summary": affinity.summary, "entries": affinity.facts.entries, **affinity.details}

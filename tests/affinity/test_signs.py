@@ -116,6 +116,15 @@ def test_vectors_are_the_fits_of_each_sign_and_the_axes_of_camps(tmp_path):
     assert again.provenance["parameters"]["camps"] == 1
 
 
+@pytest.mark.filterwarnings("ignore:no groups beyond chance")
+def test_random_signs_have_no_camps_and_no_groups():
+    rng = np.random.default_rng(0)
+    links = np.triu(rng.random((200, 200)) < 0.1, 1) * rng.choice([-1, 1], (200, 200))
+    emb = softvec.embed(sparse.csr_array((links + links.T).astype(float)), 16, signed=True, random_state=0)
+    assert emb.provenance["parameters"]["camps"] == 0
+    assert len(set(emb.cluster())) == 1
+
+
 def test_axes_of_camps_are_eigenvectors():
     A, _ = _two_camps()
     scale = abs(A).sum(axis=1) ** -0.5

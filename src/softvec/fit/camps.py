@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from softvec.affinity.spectrum import leading_axes
+from softvec.affinity.spectrum import SURE, hide_edges, leading_axes
 from softvec.fit.attributes import unit_or_zero
 
 Array = NDArray[Any]
@@ -30,9 +30,31 @@ def camps(A: sparse.csr_array, k: int, seed: int) -> Array:
     """
     if k == 0:
         return np.empty((A.shape[0], 0), np.float32)
+    axes, values = _axes(A, k, np.random.default_rng([seed, 26]))
+    return unit_or_zero(axes * np.sqrt(np.abs(values)))
+
+
+def signs_are_told(A: sparse.csr_array) -> bool:
+    """Return whether the leading axis of a signed matrix tells the signs of hidden links.
+
+    Random signs have axes too, which would show as groups.
+    """
+    rng = np.random.default_rng(27)
+    rest, (u, v, _) = hide_edges(A, rng)
+    axes, values = _axes(rest, 1, rng)
+    score, positive = (axes[u] * values * axes[v])[:, 0], np.asarray(A[u, v]) > 0
+    friends, foes = score[positive], np.sort(score[~positive])
+    if not len(friends) or not len(foes):
+        return False
+    below = np.searchsorted(foes, friends, "left") + np.searchsorted(foes, friends, "right")
+    error = np.sqrt((1 / len(friends) + 1 / len(foes)) / 12)
+    return bool(below.mean() / (2 * len(foes)) > 0.5 + SURE * error)
+
+
+def _axes(A: sparse.csr_array, k: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Return the leading axes of the balanced matrix, and their eigenvalues."""
     total = np.asarray(abs(A).sum(axis=1), np.float64)
     scale = sparse.diags_array(np.divide(1, np.sqrt(total), out=np.zeros_like(total), where=total > 0))
     balanced = sparse.csr_array(scale @ A @ scale).astype(np.float32)
-    axes = leading_axes(balanced, k, np.random.default_rng([seed, 26]))
-    values = np.einsum("ij,ij->j", axes, balanced @ axes)
-    return unit_or_zero(axes * np.sqrt(np.abs(values)))
+    axes = leading_axes(balanced, k, rng)
+    return axes, np.einsum("ij,ij->j", axes, balanced @ axes)
