@@ -108,7 +108,7 @@ def test_options_about_the_table_are_kept_and_checked():
     opened = detect(io.BytesIO(b"5 a b\n6 b c\n"), TableOptions(columns=(0, 1, 2)), kind="temporal")
     assert opened.table.roles == {"time": 0, "source": 1, "target": 2}
     with pytest.raises(InputError, match="ids is 'int'; expected one of auto, integer, string"):
-        TableOptions(ids="int")
+        TableOptions.of({"ids": "int"})
 
 
 def test_a_late_name_that_is_no_integer_does_not_read_the_file_again(tmp_path, counting, monkeypatch):

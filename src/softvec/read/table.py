@@ -53,19 +53,18 @@ class TableOptions:
     two_sided: bool = False  # rows and columns are different items: follows from the kind
     timed: bool = False  # edges have times: follows from the kind
 
-    def __post_init__(self) -> None:
-        choice("ids", self.ids, IDS)
-        choice("missing", self.missing, MISSING_ROWS)
-        check_weighted(self.weighted)
-
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> TableOptions:
-        """Select the options about tables from all options of the user."""
+        """Select the options about tables from all options of the user, and check them."""
         selected = {name: options[name] for name in TABLE_OPTIONS if name in options}
         if "comment" in selected:
             comment = selected.pop("comment")
             selected["comments"] = b"" if comment is None else str(comment).encode()
-        return cls(**selected)
+        made = cls(**selected)
+        choice("ids", made.ids, IDS)
+        choice("missing", made.missing, MISSING_ROWS)
+        check_weighted(made.weighted)
+        return made
 
     def for_kind(self, kind: str) -> TableOptions:
         """Return the options, completed for the kind of data."""
