@@ -63,11 +63,6 @@ def is_hypergraph(data: Any) -> bool:
     return hasattr(data, "incidence_dict") or hasattr(getattr(data, "edges", None), "members")
 
 
-def is_set_file(where: Any) -> bool:
-    """Whether a path has the extension of files of sets: .gmt or .gaf, maybe compressed."""
-    return isinstance(where, str | os.PathLike) and extension(Path(where)) in (".gmt", ".gaf")
-
-
 def read_sets(where: str | os.PathLike[str]) -> Sets:
     """Read sets from a file: GMT (name, description, members), GAF (genes by term), or a set in each line."""
     lines, suffix = text_lines(where, "sets"), extension(Path(where))

@@ -14,14 +14,14 @@ from softvec.affinity.builders import bipartite, pairs, random_walk
 from softvec.affinity.cooccurrence import cooccurrence
 from softvec.affinity.dense import from_dense
 from softvec.affinity.features import neighbors
-from softvec.affinity.sets import is_hypergraph, is_set_file, sets
+from softvec.affinity.sets import is_hypergraph, sets
 from softvec.affinity.temporal import supra_adjacency
 from softvec.core.checks import Json
 from softvec.core.errors import InputError, Message, Option, did_you_mean
 from softvec.core.storage import is_url
 from softvec.operators import Operator
 from softvec.read import frames, objects
-from softvec.read.kinds import kind_of_options
+from softvec.read.kinds import kind_unread
 from softvec.read.reader import Contents, is_path_list, read_names, read_source, several_files
 from softvec.read.streams import Source
 from softvec.read.table import TABLE_OPTIONS
@@ -148,8 +148,8 @@ def read(
     >>> read(path)
     <Affinity from graph: 3 nodes, 2 edges, undirected, unweighted>
     """
-    likely = kind_of_options(options) if kind is None else check_kind(kind)
-    if kind == "sets" or (kind is None and is_set_file(where)):
+    likely = kind_unread(where, options) if kind is None else check_kind(kind)
+    if likely == "sets":
         check_options("sets", options)
         return sets(where, **options)
     contents = read_source(where, options, kind=kind, likely=likely)

@@ -1,18 +1,22 @@
 """The kind of data: a graph, two kinds of items, contacts, a text, feature vectors.
 
 All that is told by the data itself is told once: of tables in text, in Arrow files and in frames by
-:func:`kind_of_table`, of lines that may be prose by :func:`kind_of_text`, of option names by
-:func:`kind_of_options`, and of other objects by :func:`softvec.read.objects.kind_of_object`.
+:func:`kind_of_table`, of lines that may be prose by :func:`kind_of_text`, of names of files and options
+by :func:`kind_unread`, and of other objects by :func:`softvec.read.objects.kind_of_object`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from softvec.core.errors import InputError, Message, Option, guess
 from softvec.read.roles import by_name, names_two_kinds, paired, word_of
+from softvec.read.streams import extension
 from softvec.read.table import INTEGER, ColumnSample, Table
 from softvec.read.text_table import Dialect, Sample, split
 
@@ -28,8 +32,10 @@ _TELLING = (("corpus", ("window", "n_windows"), ("min_count", "weighting")),
             ("temporal", ("n_windows", "self_weight"), ()))  # fmt: skip
 
 
-def kind_of_options(options: Iterable[str]) -> str | None:
-    """Return the kind implied by the option names, or None."""
+def kind_unread(where: Any, options: Iterable[str]) -> str | None:
+    """Return the kind implied by the extension of a file, or by the option names; else None."""
+    if isinstance(where, str | os.PathLike) and extension(Path(where)) in (".gmt", ".gaf"):
+        return "sets"
     names = set(options)
     for kind, some, others in _TELLING:
         if names & set(some) and (not others or names & set(others)):
@@ -39,9 +45,11 @@ def kind_of_options(options: Iterable[str]) -> str | None:
 
 def kind_of_table(table: Table, where: str) -> str:
     """Return the kind of a table of edges or numbers; warn of what is uncertain."""
-    wide = None if table.chosen else wide_kind(table)
-    if wide is not None:
-        return wide
+    return (None if table.chosen else wide_kind(table)) or _told_kind_of_edges(table, where)
+
+
+def _told_kind_of_edges(table: Table, where: str) -> str:
+    """Return the kind of a table of edges; warn of what is uncertain."""
     kind, remarks = _kind_of_edges(table, where)
     for text in [
         *remarks,
@@ -277,14 +285,15 @@ def kind_of_text(sample: Sample, dialect: Dialect, table: Table, square: bool | 
                 Option("kind", "graph"), " and ", Option("columns", ...),
             )  # fmt: skip
         return "temporal"
-    kind = kind_of_table(table, name)
-    if not table.chosen and wide == "bipartite" and table.bare:
+    if table.chosen or wide is None:
+        return _told_kind_of_edges(table, name)
+    if wide == "bipartite" and table.bare:
         guess(
             f"{name} is read as a matrix of counts, its rows and columns two kinds of items; ",
             Option("kind", "features"), " if its rows are feature vectors, ",
             Option("kind", "corpus"), " if they are sequences",
         )  # fmt: skip
-    return kind
+    return wide
 
 
 def _looks_temporal(table: Table) -> bool:
