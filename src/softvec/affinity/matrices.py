@@ -73,12 +73,13 @@ class EdgeRules:
 def from_edges(edges: Edges, rules: EdgeRules, names: Any = None) -> Affinity:
     """Build the random walk on a list of edges."""
     use, merge = merging(edges.weights is not None, rules)
-    both = not rules.directed and not edges.two_sided
+    two_sided = edges.two_sided
+    both = not rules.directed and not two_sided
     matrix, found = compress(
         edges, both=both, weighted=use, self_loops=rules.self_loops == "keep", merge=merge
     )  # fmt: skip
-    rows = name_rows(edges.rows, names) if not edges.two_sided else edges.rows
-    columns = edges.columns if edges.two_sided else rows
+    rows = edges.rows if two_sided else name_rows(edges.rows, names)
+    columns = edges.columns if two_sided else rows
     notes = [*edges.notes, *found]
     if use and matrix.nnz and matrix.data.min() <= 0:  # 0: links of both signs that cancel
         if rules.directed:
