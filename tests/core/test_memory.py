@@ -9,8 +9,7 @@ from scipy import sparse
 
 import softvec
 from benchmarks import memory as memory_jobs
-from softvec.core import memory as _container
-from softvec.core import threads as _parallel
+from softvec.core import resources
 from softvec.core.errors import InputError
 from softvec.fit import memory
 from softvec.fit.settings import Settings
@@ -133,16 +132,16 @@ def in_group(path, files):
 )
 def test_control_groups(tmp_path, process, files, left, quota):
     write(tmp_path, {"proc/self/cgroup": process, **files})
-    assert _container.memory_left(tmp_path) == left
-    assert _container.processors(tmp_path) == quota
+    assert resources.memory_left(tmp_path) == left
+    assert resources.processors(tmp_path) == quota
 
 
 @pytest.mark.parametrize(("quota", "threads"), [(None, 8), (0.5, 1), (1.5, 2), (3.0, 3), (64.0, 8)])
 def test_quota_limits_the_threads(monkeypatch, quota, threads):
-    monkeypatch.setattr(_parallel.os, "sched_getaffinity", lambda pid: range(8), raising=False)
-    monkeypatch.setattr(_parallel, "processors", lambda: quota)
-    assert _parallel.resolve_n_jobs(None) == _parallel.resolve_n_jobs(-1) == threads
-    assert _parallel.resolve_n_jobs(5) == 5
+    monkeypatch.setattr(resources.os, "sched_getaffinity", lambda pid: range(8), raising=False)
+    monkeypatch.setattr(resources, "processors", lambda: quota)
+    assert resources.resolve_n_jobs(None) == resources.resolve_n_jobs(-1) == threads
+    assert resources.resolve_n_jobs(5) == 5
 
 
 @pytest.mark.slow

@@ -111,7 +111,7 @@ def test_the_last_coordinates_of_fused_vectors_tell_the_degree():
 def test_bits_do_not_depend_on_threads(threads, monkeypatch):
     V, _ = planted(12_000, 9, 1.5)
     expected = find_groups(V, random_state=3)
-    monkeypatch.setattr("softvec.core.threads.resolve_n_jobs", lambda n_jobs: threads)
+    monkeypatch.setattr("softvec.core.machine.resolve_n_jobs", lambda n_jobs: threads)
     np.testing.assert_array_equal(find_groups(V, random_state=3), expected)
 
 

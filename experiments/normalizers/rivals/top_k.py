@@ -11,7 +11,8 @@ from experiments.normalizers.rivals.cost import Cost
 from softvec.core.checks import integer
 from softvec.core.errors import InputError
 from softvec.core.machine import Machine
-from softvec.core.threads import resolve_n_jobs, row_blocks
+from softvec.core.resources import resolve_n_jobs
+from softvec.core.threads import row_blocks
 from softvec.normalizers.base import Array, Estimate, Normalizer
 
 _ROWS = 256

@@ -13,7 +13,7 @@ from softvec.api import Watch
 from softvec.cli.terminal import Session, epoch_progress, gibibytes, print_json, seconds
 from softvec.core.checks import Json, counted
 from softvec.core.errors import AdviceWarning, InputError, Option, listed
-from softvec.core.memory import available_memory, peak_memory
+from softvec.core.resources import available_memory, peak_memory
 from softvec.core.scratch import on_disk
 
 if TYPE_CHECKING:

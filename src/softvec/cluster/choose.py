@@ -56,7 +56,7 @@ def choose(text: str, n_jobs: int | None = None) -> Cluster:
 
 def _local_workers(count: str | None, text: str) -> int:
     """Return the number of workers on this machine."""
-    from softvec.core.threads import resolve_n_jobs
+    from softvec.core.resources import resolve_n_jobs
 
     if text == "auto":
         from softvec.cluster.mpi import refuse_separate_tasks

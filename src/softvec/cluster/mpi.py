@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from softvec.cluster.plan import Plan
 from softvec.cluster.worker import Report, compare, reduce_in_pairs, this_host
 from softvec.core.errors import InputError
-from softvec.core.memory import available_memory
-from softvec.core.threads import resolve_n_jobs
+from softvec.core.resources import available_memory, resolve_n_jobs
 
 Array = NDArray[Any]
 T = TypeVar("T")

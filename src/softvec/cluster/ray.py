@@ -23,8 +23,7 @@ from softvec.cluster.plan import Plan, mapped
 from softvec.cluster.worker import Report, compare, this_host
 from softvec.core.checks import counted
 from softvec.core.errors import InputError, warn
-from softvec.core.memory import available_memory
-from softvec.core.threads import resolve_n_jobs
+from softvec.core.resources import available_memory, resolve_n_jobs
 from softvec.fit.problem import State
 from softvec.fit.run import Start
 

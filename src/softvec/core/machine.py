@@ -26,12 +26,12 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from softvec.core.resources import resolve_n_jobs
 from softvec.core.scratch import large_arrays_in
 from softvec.core.threads import (
     blas_libraries,
     limit_this_thread,
     one_blas_thread,
-    resolve_n_jobs,
     row_blocks,
 )
 

@@ -1,4 +1,4 @@
-"""The number of threads, blocks of rows, scratch arrays of a thread, and one BLAS thread for each of ours."""
+"""Work in threads: blocks of rows, scratch arrays of a thread, and one BLAS thread for each of ours."""
 
 from __future__ import annotations
 
@@ -13,28 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from softvec.core.errors import InputError
-from softvec.core.memory import processors
-
-
-def resolve_n_jobs(n_jobs: int | None) -> int:
-    """Return the number of threads: None and -1 mean every core this process may use, -2 all but one."""
-    if n_jobs is None:
-        n_jobs = -1
-    if not hasattr(n_jobs, "__index__") or n_jobs == 0:
-        raise InputError(f"n_jobs is {n_jobs!r}; pass None for all cores, or a number of threads")
-    return n_jobs if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
-
-
-def _cores() -> int:
-    """Return the cores this process may use: the affinity mask, limited by a container's quota."""
-    try:
-        cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS and Windows have no affinity mask
-        cores = os.cpu_count() or 1
-    quota = processors()
-    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
 def row_blocks(n: int, size: int) -> list[tuple[int, int]]:

@@ -9,14 +9,13 @@ import numpy as np
 
 from softvec.affinity.base import Facts
 from softvec.core.errors import InputError, Option
-from softvec.core.memory import SMALL, available_memory
+from softvec.core.resources import SMALL, available_memory, resolve_n_jobs
 from softvec.core.scratch import free_space, is_memory
-from softvec.core.threads import resolve_n_jobs
 from softvec.fit.settings import SECOND, Settings
 
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 _SLACK = 1.12  # allocator overhead and temporary copies (benchmarks/memory.py)
-_BLOCK = 131_072  # numbers in a block of vectors (softvec.core.threads)
+_BLOCK = 131_072  # numbers in a block of vectors (softvec.core.machine)
 _SCORES = 2_000_000  # numbers in a block of exact scores (softvec.normalizers.exact)
 _PANEL = (13_000, 320)  # columns and dimensions that BLAS packs at a time for a product
 _WRITE_BYTES = 16 << 20  # NumPy writes arrays in buffers of this size

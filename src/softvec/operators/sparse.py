@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from softvec.core.errors import InputError
-from softvec.core.memory import SMALL, available_memory
+from softvec.core.resources import SMALL, available_memory
 from softvec.core.threads import row_blocks
 from softvec.operators.base import Array, Operator, Plan, Rows, Runtime
 

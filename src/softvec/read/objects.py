@@ -12,7 +12,7 @@ from scipy import sparse
 
 from softvec.core.dates import has_zone, to_dates
 from softvec.core.errors import InputError, Option, guess
-from softvec.core.memory import available_memory
+from softvec.core.resources import available_memory
 from softvec.core.untrusted import one_line
 from softvec.names.storage import plain
 from softvec.read.columns import check_weights

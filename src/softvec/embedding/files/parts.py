@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softvec.core.errors import InputError
-from softvec.core.memory import available_memory
+from softvec.core.resources import available_memory
 from softvec.core.scratch import empty, free_space, large_arrays_in
 from softvec.core.threads import row_blocks
 from softvec.embedding import search

@@ -1,4 +1,4 @@
-"""Memory and processors that this process may use.
+"""Processors and memory that this process may use.
 
 A container or a batch system sets limits by Linux control groups. Every group from the process's own up to
 the root may set one, in cgroup version 1 or 2; the tightest one applies. Functions take the root of the file
@@ -7,6 +7,7 @@ system, so that tests can use a fake one.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -14,9 +15,30 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from softvec.core.errors import InputError
+
 T = TypeVar("T")
 
 SMALL = 1 << 26  # bytes below which the free memory need not be looked up, which takes a millisecond
+
+
+def resolve_n_jobs(n_jobs: int | None) -> int:
+    """Return the number of threads: None and -1 mean every core this process may use, -2 all but one."""
+    if n_jobs is None:
+        n_jobs = -1
+    if not hasattr(n_jobs, "__index__") or n_jobs == 0:
+        raise InputError(f"n_jobs is {n_jobs!r}; pass None for all cores, or a number of threads")
+    return n_jobs if n_jobs > 0 else max(1, _cores() + 1 + n_jobs)
+
+
+def _cores() -> int:
+    """Return the cores this process may use: the affinity mask, limited by a container's quota."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows have no affinity mask
+        cores = os.cpu_count() or 1
+    quota = processors()
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
 def available_memory() -> int | None:
