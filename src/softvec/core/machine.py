@@ -35,13 +35,14 @@ from softvec.core.threads import (
     row_blocks,
 )
 
-__all__ = ["ALONE", "Group", "Machine", "Single", "Workers", "deferred_signals", "machine"]
+__all__ = ["ALONE", "BLOCK", "Group", "Machine", "Single", "Workers", "deferred_signals", "machine"]
 
 Array = NDArray[Any]
 T = TypeVar("T")
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}  # replaced while signals are deferred
 _pending: list[int] = []
+BLOCK = 131_072  # numbers in a block of float32 vectors: 512 KiB, which fit in the L2 cache
 _AHEAD = 8  # results per thread that may wait for an earlier one: some ms of work, the time a core is taken
 
 
@@ -183,8 +184,8 @@ class Machine:
         return self.group.rank
 
     def block_rows(self, d: int) -> int:
-        """Return the rows per block of d-dimensional vectors: 512 KiB, which fit in the L2 cache."""
-        return self.block or max(256, min(8192, 131072 // d))
+        """Return the rows per block of d-dimensional vectors."""
+        return self.block or max(256, min(8192, BLOCK // d))
 
     def gather(self, value: T) -> list[T]:
         """Return a small value from each process, in the order of their rows."""

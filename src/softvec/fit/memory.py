@@ -9,14 +9,14 @@ import numpy as np
 
 from softvec.affinity.base import Facts
 from softvec.core.errors import InputError, Option
+from softvec.core.machine import BLOCK
 from softvec.core.resources import SMALL, available_memory, resolve_n_jobs
 from softvec.core.scratch import free_space, is_memory
 from softvec.fit.settings import SECOND, Settings
+from softvec.normalizers.exact import SCORES
 
 _BASE_BYTES = 300 << 20  # the interpreter with NumPy, SciPy, Numba and scikit-learn loaded
 _SLACK = 1.12  # allocator overhead and temporary copies (benchmarks/memory.py)
-_BLOCK = 131_072  # numbers in a block of vectors (softvec.core.machine)
-_SCORES = 2_000_000  # numbers in a block of exact scores (softvec.normalizers.exact)
 _PANEL = (13_000, 320)  # columns and dimensions that BLAS packs at a time for a product
 _WRITE_BYTES = 16 << 20  # NumPy writes arrays in buffers of this size
 
@@ -52,8 +52,8 @@ def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) 
     if settings.normalizer == "exact":
         small += _exact_bytes(n, m, d, threads, size, both_ways)
     else:  # moments, blocks of vectors and their products
-        small += 16 * k * d * d * 8 + threads * (2 + k) * max(_BLOCK, 256 * d) * size
-        small += min(256 * facts.m, _SCORES) * size  # scores of the diagnosis
+        small += 16 * k * d * d * 8 + threads * (2 + k) * max(BLOCK, 256 * d) * size
+        small += min(256 * facts.m, SCORES) * size  # scores of the diagnosis
     if settings.normalizer in SECOND:  # near items, built from a list; also transposed, with two gradients
         columns = both_ways or not one_sided
         small += (60 if columns else 36) * (
@@ -85,7 +85,7 @@ def _exact_bytes(n: int, m: int | None, d: int, threads: int, size: int, both_wa
     """Return the bytes of the exact normaliser: blocks of scores, and gradients of rows and columns."""
     columns = m or n
     panel = min(columns, _PANEL[0]) * min(d, _PANEL[1])  # that of the first thread is part of the base
-    scores = max(16 * columns, min(256 * columns, _SCORES))  # numbers of a block
+    scores = max(16 * columns, min(256 * columns, SCORES))  # numbers of a block
     total = 2 * d * d * 8 + (threads * scores + (threads - 1) * panel) * size + n * d * size
     if both_ways or m is not None:  # eight gradients of the columns, and their sum in double precision
         total += columns * d * (9 * size + 8)

@@ -15,7 +15,7 @@ from softvec.normalizers.base import Array, Estimate, Normalizer, check_weights
 
 # 256 x 1024 float32 scores are 1 MB, about one core's share of cache; 128 x 512 to 512 x 2048 are as fast
 _ROWS, _COLUMNS, _SPAN = 256, 1024, 65536
-_SCORES = 2_000_000  # per block of rows: 8 MB in float32
+SCORES = 2_000_000  # per block of rows: 8 MB in float32
 _PARTS = 8  # column gradients held at a time, one per block of rows
 
 
@@ -102,7 +102,7 @@ def exact_gradient(
             np.matmul(S.T, X[lo:hi] * scale, out=parts[part])
 
     E = np.zeros(Y.shape if columns else (0, Y.shape[1]))
-    blocks = row_blocks(len(X), max(16, min(256, _SCORES // max(1, len(Y)))))
+    blocks = row_blocks(len(X), max(16, min(256, SCORES // max(1, len(Y)))))
     for first in range(0, len(blocks), _PARTS):
         batch = blocks[first : first + _PARTS]
         pool.map(block_gradient, [(part, lo, hi) for part, (lo, hi) in enumerate(batch)])
