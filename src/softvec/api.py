@@ -264,7 +264,7 @@ def embed_affinity(
     origin: Origin | None = None,
 ) -> Embedding:
     """Fit an affinity as asked for."""
-    if affinity.operator.nnz == 0:
+    if affinity.facts.entries == 0:
         raise InputError(f"nothing to embed: the data has no edges ({affinity.summary})")
     watch, origin = watch or Watch(), origin or Origin()
     if affinity.signed is not None:

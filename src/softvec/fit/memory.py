@@ -110,7 +110,7 @@ def needed_disk(facts: Facts, settings: Settings) -> int:
 
 def _sides(facts: Facts, settings: Settings) -> tuple[bool, bool]:
     """Return whether there is one set of vectors, and whether its gradient needs products with P', too."""
-    symmetric = settings.one_sided(facts.shape)
+    symmetric = settings.one_sided((facts.n, facts.m))
     return symmetric, symmetric and settings.gradient != "row"
 
 
