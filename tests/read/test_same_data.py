@@ -107,7 +107,7 @@ def test_arrays_of_edges_are_edges_as_lists_of_them_are(tmp_path, columns, dtype
 
 def test_array_of_counts_with_three_columns_is_a_matrix_and_said():
     counts = np.random.default_rng(0).poisson(2, (20, 3))
-    with pytest.warns(GuessWarning, match="3 columns is read as a matrix; pass it as a list"):
+    with pytest.warns(GuessWarning, match="3 columns is read as a matrix; pass a list"):
         assert to_affinity(counts, kind="bipartite").shape == (20, 3)
 
 

@@ -213,16 +213,19 @@ def _source_of(data: Any, rules: EdgeRules, columns: Any, weight: Any) -> Edges 
     graph = _of_library(data, rules, weight)
     if graph is not None:
         return graph
-    is_matrix = sparse.issparse(data) or (isinstance(data, np.ndarray) and data.ndim == 2)
-    are_edges = objects.is_edge_array(data)
-    if are_edges and two_sided and data.shape[1] == 3 and data.dtype.kind in "iuf":
-        guess(
-            "an array of 3 columns is read as a matrix; pass it as a list if it holds row, column and weight"
-        )
-        are_edges = False
-    if is_matrix and not are_edges:
-        return objects.Graph(data)
-    return edges_of(data, rules, columns, weight)
+    return objects.Graph(data) if _is_matrix(data, two_sided) else edges_of(data, rules, columns, weight)
+
+
+def _is_matrix(data: Any, two_sided: bool) -> bool:
+    """Whether an object is a matrix, not edges; say it of three columns of numbers and two sides."""
+    if not isinstance(data, np.ndarray) or data.ndim != 2:
+        return bool(sparse.issparse(data))
+    if not objects.is_edge_array(data):
+        return True
+    doubtful = two_sided and data.shape[1] == 3 and data.dtype.kind in "iuf"
+    if doubtful:
+        guess("an array of 3 columns is read as a matrix; pass a list if it holds row, column and weight")
+    return doubtful
 
 
 def _counts_of(affinity: Affinity) -> objects.Graph:

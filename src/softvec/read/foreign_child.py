@@ -110,15 +110,21 @@ def _read_mat(limit: int, wanted: str) -> _Read:
     if not matrices or (wanted and wanted not in matrices):
         return None, {"variables": list(listed), "matrices": list(matrices)}
 
+    chosen, others = (wanted, []) if wanted else _best(matrices)
+    matrix = matrices[chosen]
+    names = {key: _texts(loaded.get(key), n) for key, n in zip(("names", "column_names"), matrix.shape)}
+    return matrix, {**names, "chosen": chosen, "others": others}
+
+
+def _best(matrices: dict[str, Any]) -> tuple[str, list[str]]:
+    """Return the name of a sparse, square, large matrix, in this order, and those that are alike."""
+
     def rank(name: str) -> tuple[bool, bool, int]:
         n, m = matrices[name].shape
         return hasattr(matrices[name], "tocsr"), n == m, n * m
 
-    chosen = wanted or max(matrices, key=rank)
-    matrix, alike = matrices[chosen], [name for name in matrices if rank(name)[:2] == rank(chosen)[:2]]
-    head = {"chosen": chosen, "others": [] if wanted else [name for name in alike if name != chosen]}
-    names = {key: _texts(loaded.get(key), n) for key, n in zip(("names", "column_names"), matrix.shape)}
-    return matrix, {**names, **head}
+    best = max(matrices, key=rank)
+    return best, [name for name in matrices if name != best and rank(name)[:2] == rank(best)[:2]]
 
 
 def _texts(stored: Any, n: int) -> list[str] | None:

@@ -48,15 +48,20 @@ def kind_of_object(data: Any) -> str:
         return "graph" if data.shape[0] == data.shape[1] else "bipartite"
     if isinstance(data, np.ndarray) and data.ndim == 2:
         return _kind_of_array(data)
-    first = data[0] if isinstance(data, list | tuple) and data else None
-    if isinstance(first, list) and len(first) == len(data) > 3 and isinstance(first[0], int | float):
-        text = f"{len(data)} lists of {len(data)} numbers may be a matrix or points; "
-        raise InputError(text, "pass numpy.array(data), or ", Option("kind", "features"))
+    return _kind_of_list(data) if isinstance(data, list | tuple) and data else "graph"
+
+
+def _kind_of_list(data: Sequence[Any]) -> str:
+    """Return the kind of a list: of texts or words, of lists of numbers, or of pairs."""
+    first, n = data[0], len(data)
     if isinstance(first, str):
         return "corpus"
-    if isinstance(first, list) and len(first) > 3:
-        return "corpus" if all(isinstance(word, str) for word in first) else "features"
-    return "graph"
+    if not isinstance(first, list) or len(first) <= 3:
+        return "graph"
+    if len(first) == n and isinstance(first[0], int | float):
+        text = f"{n} lists of {n} numbers may be a matrix or points; "
+        raise InputError(text, "pass numpy.array(data), or ", Option("kind", "features"))
+    return "corpus" if all(isinstance(word, str) for word in first) else "features"
 
 
 def is_edge_array(data: Any) -> bool:

@@ -254,9 +254,7 @@ def _ends(table: Table, where: str) -> None:
     """Assign the ends of edges to columns of names, decimals last."""
     missing = [role for role in _ENDS if role not in table.roles]
     if not missing:
-        words = any(table.columns[table.roles[role]].holds_words for role in _ENDS)
-        told = (_tells_relations(column) or (_names_rows(column) and not words) for column in table.columns)
-        _say_unused(table, [at for at, tells in enumerate(told) if tells and at in _free(table)])
+        _say_unused(table, _texts_of_use(table))
         return
     free = sorted(_free(table), key=lambda at: not table.columns[at].holds_names)
     if len(free) < len(missing):
@@ -267,6 +265,13 @@ def _ends(table: Table, where: str) -> None:
         free = [*_most_alike(table, texts), *free]
     table.roles |= dict(zip(missing, free))
     _say_unused(table, texts)
+
+
+def _texts_of_use(table: Table) -> list[int]:
+    """Return the free columns of relations and, if the ends are numbers, of names of rows."""
+    words = any(table.columns[table.roles[role]].holds_words for role in _ENDS)
+    free = [(at, table.columns[at]) for at in _free(table)]
+    return [at for at, column in free if _tells_relations(column) or (not words and _names_rows(column))]
 
 
 def _names_rows(column: ColumnSample) -> bool:

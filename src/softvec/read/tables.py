@@ -80,9 +80,8 @@ def json_table(text: bytes, name: str) -> Any:
         if not text.lstrip().startswith(b"["):
             return arrow_json.read_json(pa.BufferReader(text))  # one record a line
         data = [json.loads(line) for line in text.splitlines() if line.strip()]
-    nodes = data.get("nodes") if isinstance(data, dict) else None
-    rows = _rows_of_json(data, name)
-    if isinstance(nodes, list) and all(isinstance(node, dict) and "id" not in node for node in nodes):
+    nodes, rows = data.get("nodes") if isinstance(data, dict) else None, _rows_of_json(data, name)
+    if isinstance(nodes, list) and not any(not isinstance(node, dict) or "id" in node for node in nodes):
         rows = [_with_names(row, nodes) for row in rows]
     titles = dict.fromkeys(title for row in rows for title in row)  # any row may be the first to have one
     check_expanded(8 * len(titles) * len(rows), len(text), name, "its rows")
