@@ -47,18 +47,14 @@ def estimate_memory(facts: Facts, settings: Settings, *, scratch: bool = False) 
     n, m = facts.n, None if one_sided else facts.m
     rows, threads = n + (m or 0), resolve_n_jobs(settings.n_jobs)
     row_starts = 8 * (n + 1)
-    of_row = 64 if isinstance(settings.init, str) and settings.init == "power" else 48
-    small = (24 if settings.view == "power" else of_row) * rows  # sums, sizes
+    small = _row_bytes(settings) * rows
     if settings.normalizer == "exact":
         small += _exact_bytes(n, m, d, threads, size, both_ways)
     else:  # moments, blocks of vectors and their products
         small += 16 * k * d * d * 8 + threads * (2 + k) * max(BLOCK, 256 * d) * size
         small += min(256 * facts.m, SCORES) * size  # scores of the diagnosis
-    if settings.normalizer in SECOND:  # near items, built from a list; also transposed, with two gradients
-        columns = both_ways or not one_sided
-        small += (60 if columns else 36) * (
-            facts.entries + (1 + SECOND[settings.normalizer]) * n
-        ) + columns * rows * d * size
+    if settings.normalizer in SECOND:
+        small += _near_bytes(facts, settings, rows * d * size if both_ways or not one_sided else 0)
     if k > 1:  # the sample of k-means, its copy, and the classes
         small += 2 * min(rows, 50_000) * d * size + 40 * rows
     small += _WRITE_BYTES if settings.checkpoint is not None else 0
@@ -79,6 +75,19 @@ def needed_memory(facts: Facts, settings: Settings, *, scratch: bool | None = No
         scratch = settings.scratch is not None and not is_memory(settings.scratch)
     held = 0 if scratch else facts.nbytes
     return max(0, estimate_memory(facts, settings, scratch=scratch) - _BASE_BYTES - held)
+
+
+def _row_bytes(settings: Settings) -> int:
+    """Return the bytes of sums and sizes of a row."""
+    if settings.view == "power":
+        return 24
+    return 64 if isinstance(settings.init, str) and settings.init == "power" else 48
+
+
+def _near_bytes(facts: Facts, settings: Settings, gradients: int) -> int:
+    """Return the bytes of near items, built from a list; with two gradients they are transposed, too."""
+    items = facts.entries + (1 + SECOND[settings.normalizer]) * facts.n
+    return (60 if gradients else 36) * items + gradients
 
 
 def _exact_bytes(n: int, m: int | None, d: int, threads: int, size: int, both_ways: bool) -> int:

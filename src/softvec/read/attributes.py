@@ -41,9 +41,7 @@ class AttributeTable:
 
 def table_of(given: Any, names: Names, data: Any = None) -> AttributeTable:
     """Read attributes; ``names`` are the nodes of the graph, ``data`` what it was read from."""
-    if isinstance(given, str) and (is_networkx(data) or is_igraph(data)) and not Path(given).suffix:
-        given = [given]
-    given, is_file = _read(given)
+    given, is_file = _read([given] if _names_attribute(given, data) else given)
     if isinstance(given, list | tuple) and given and all(isinstance(name, str) for name in given):
         return graph_columns(given, data)
     if is_anndata(given):
@@ -59,6 +57,11 @@ def table_of(given: Any, names: Names, data: Any = None) -> AttributeTable:
         f"attributes are a {type(given).__name__}; expected a table, a mapping of nodes to values, a matrix "
         "with a row for each node, or names of attributes of a networkx or igraph graph"
     )
+
+
+def _names_attribute(given: Any, data: Any) -> bool:
+    """Whether a text names an attribute of a graph, not a file."""
+    return isinstance(given, str) and (is_networkx(data) or is_igraph(data)) and not Path(given).suffix
 
 
 def table_of_new(given: Any, titles: Collection[str]) -> AttributeTable:

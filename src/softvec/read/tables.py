@@ -80,9 +80,7 @@ def json_table(text: bytes, name: str) -> Any:
         if not text.lstrip().startswith(b"["):
             return arrow_json.read_json(pa.BufferReader(text))  # one record a line
         data = [json.loads(line) for line in text.splitlines() if line.strip()]
-    nodes, rows = data.get("nodes") if isinstance(data, dict) else None, _rows_of_json(data, name)
-    if isinstance(nodes, list) and not any(not isinstance(node, dict) or "id" in node for node in nodes):
-        rows = [_with_names(row, nodes) for row in rows]
+    rows = _with_names(_rows_of_json(data, name), data)
     titles = dict.fromkeys(title for row in rows for title in row)  # any row may be the first to have one
     check_expanded(8 * len(titles) * len(rows), len(text), name, "its rows")
     return pa.table({title: [row.get(title) for row in rows] for title in titles})
@@ -101,11 +99,18 @@ def _rows_of_json(data: Any, name: str) -> list[Json]:
     return data
 
 
-def _with_names(row: Json, nodes: list[Json]) -> Json:
-    """Return a link whose ends are positions among nodes with the names of these, as D3 writes them."""
-    ends = {key: row[key] for key in ("source", "target") if isinstance(row.get(key), int)}
-    named = {key: nodes[at].get("name") for key, at in ends.items() if 0 <= at < len(nodes)}
-    return {**row, **{key: value for key, value in named.items() if value is not None}}
+def _with_names(rows: list[Json], data: Any) -> list[Json]:
+    """Return links whose ends are positions among nodes with the names of these, as D3 writes them."""
+    nodes = data.get("nodes") if isinstance(data, dict) else None
+    if not isinstance(nodes, list) or any(not isinstance(node, dict) or "id" in node for node in nodes):
+        return rows
+
+    def named(row: Json) -> Json:
+        ends = {key: row[key] for key in ("source", "target") if isinstance(row.get(key), int)}
+        names = {key: nodes[at].get("name") for key, at in ends.items() if 0 <= at < len(nodes)}
+        return {**row, **{key: value for key, value in names.items() if value is not None}}
+
+    return [named(row) for row in rows]
 
 
 def check_rows(metadata: Any, stored: int, name: str) -> None:
