@@ -148,6 +148,7 @@ def draw(cells: dict[str, dict[str, Any]], path: Path) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     columns = min(4, len(cells))
     figure, grid = plt.subplots(
@@ -161,6 +162,9 @@ def draw(cells: dict[str, dict[str, Any]], path: Path) -> None:
                 point = row[name]["cpu_seconds"], row[name]["micro_f1"]
                 axes.scatter(*point, marker=marker, color=f"C{number}", label=name, zorder=2)
         axes.set(xscale="log", title=graph)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.grid(alpha=0.3)
     handles = dict(zip(*grid.flat[0].get_legend_handles_labels()[::-1]))
     figure.legend(handles.values(), handles.keys(), loc="outside upper center", ncols=4)
