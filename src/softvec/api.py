@@ -156,7 +156,7 @@ def embed(
     options
         Settings of :class:`softvec.EDRep`:
         %(shared)s.
-        An undirected graph gets 12 epochs by default, up to 20 below 64 dimensions, a directed one 20.
+        An undirected graph gets 16 epochs by default, up to 20 below 64 dimensions, a directed one 20.
         ``beta`` is half of the mean number of neighbours, but at least 3 and at most 6.
         ``init`` may also be an Embedding of data that changed a little: names are matched, the settings of
         its fit and its walk length are kept, and the result is aligned with it; new items start at the mean

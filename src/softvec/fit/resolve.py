@@ -30,7 +30,7 @@ _ANY_KIND: Values = {
     "shrinkage": 0.0,
 }  # fmt: skip
 RECIPES: dict[str, Values] = {
-    "graph": {"walk_length": 3, "n_epochs": 12, "shrinkage": 0.5},
+    "graph": {"walk_length": 3, "n_epochs": 16, "shrinkage": 0.5},
     "corpus": {"beta": 16.0, "base_measure": 0.25},  # benchmarks/words.py, benchmarks/analogies.py
     "bipartite": {"beta": 4.0, "base_measure": 1.0},  # benchmarks/two_sided.py
     "features": {"walk_length": 3},

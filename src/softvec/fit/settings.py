@@ -185,7 +185,7 @@ class Settings:
     n_epochs: int = _setting(
         30,
         "Passes over P.",
-        Flag("--epochs", "Passes over the data (default: 12; 20 for directed graphs, 30 without a graph)."),
+        Flag("--epochs", "Passes over the data (default: 16; 20 for directed graphs, 30 without a graph)."),
         check=partial(integer, least=0),
     )
     learning_rate: float = _setting(
