@@ -125,6 +125,15 @@ def test_random_signs_have_no_camps_and_no_groups():
     assert len(set(emb.cluster())) == 1
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n", [3, 4, 7])
+def test_a_few_signed_links_have_no_camps(n):
+    path = [(i, i + 1, 1 if i else -1) for i in range(n - 1)]  # of two links none is hidden
+    emb = softvec.embed(path, 8, signed=True, random_state=0)
+    assert emb.provenance["parameters"]["camps"] == 0
+    assert np.isfinite(emb.vectors).all()
+
+
 def test_axes_of_camps_are_eigenvectors():
     A, _ = _two_camps()
     scale = abs(A).sum(axis=1) ** -0.5

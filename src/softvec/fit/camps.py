@@ -41,6 +41,8 @@ def signs_are_told(A: sparse.csr_array) -> bool:
     """
     rng = np.random.default_rng(27)
     rest, (u, v, _) = hide_edges(A, rng)
+    if not len(u):
+        return False
     axes, values = _axes(rest, 1, rng)
     score, positive = (axes[u] * values * axes[v])[:, 0], np.asarray(A[u, v]) > 0
     friends, foes = score[positive], np.sort(score[~positive])
