@@ -1,7 +1,7 @@
 """Assign roles to the columns of a table: source, target, weight, time, or none.
 
 Known column names decide; otherwise the contents of the columns. Uncertain choices are returned as guesses,
-one line each, with the option that overrides them.
+one line each, with the option that overrides them. Longer than 400 lines: the rules of all roles share words.
 """
 
 from __future__ import annotations
